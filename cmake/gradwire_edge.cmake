@@ -16,11 +16,13 @@ elseif(GRADWIRE_TLS STREQUAL "openssl")
   set(OPENSSL_USE_STATIC_LIBS TRUE)
   find_package(OpenSSL REQUIRED)
 endif()
-set(CMAKE_POSITION_INDEPENDENT_CODE OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ${BUILD_SHARED_LIBS})
 add_compile_definitions(GRADWIRE_SMALL)
 add_compile_options(-ffunction-sections -fdata-sections -Wno-psabi)  # notes about the ABI of compilers before GCC 7
 add_compile_options("-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=")     # the size does not depend on the folder of the sources
-add_link_options(-static -no-pie -Wl,--gc-sections -s)
+if(NOT BUILD_SHARED_LIBS)
+  add_link_options(-static -no-pie -Wl,--gc-sections -s)
+endif()
 if(GRADWIRE_EDGE STREQUAL "riscv64")
   add_compile_options(-msave-restore)  # functions share the code that saves registers
 elseif(GRADWIRE_EDGE STREQUAL "aarch64")

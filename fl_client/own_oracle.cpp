@@ -63,7 +63,7 @@ OwnOracle make_own_oracle(const OracleFactory* factory, const ExperimentSpec& ex
                       "server, or start a client with data");
   OwnOracle own;
   if (!is_custom) return own;
-  const ClientRun run{model_dim(spec, {}), client, experiment.clients.count};
+  const ClientRun run{model_dim(spec, {}), client, experiment.clients.count, experiment.run.rounds};
   if (experiment.precision == Precision::kFp32)
     own.fp32 = make<float>(factory->fp32, run, "fp32", "fp64");
   else

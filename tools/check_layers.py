@@ -74,12 +74,13 @@ MAY_INCLUDE = {folder: allowed.split() for folder, allowed in {
     "experiments/cli/sweep": _RUNS,
     "experiments/cli": f"{_RUNS} experiments/cli/sweep experiments/cli/data",
     "api": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
+    "c_api": f"{_ENGINE} {_SHARED} samples proto/security fl_client",
     # A client in a program links neither the simulation nor the server.
     "api/client": f"{_ENGINE} {_SHARED} samples proto/security fl_client",
     "api/server": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",
     "python/core": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER} api",  # see also PUBLIC_ONLY_ROOMS
     "benchmarks": f"{_RUNS} experiments/cli/sweep fl_client {_SERVER}",
-    "tests": f"{_RUNS} proto/lean proto/security/openssl experiments/cli/sweep experiments/cli/data experiments/cli fl_client {_SERVER} api benchmarks",
+    "tests": f"{_RUNS} proto/lean proto/security/openssl experiments/cli/sweep experiments/cli/data experiments/cli fl_client c_api {_SERVER} api benchmarks",
 }.items()}
 ROOMS = {folder.split("/")[0] for folder in MAY_INCLUDE} | {"include"}
 
@@ -112,6 +113,7 @@ EXCEPTIONS = {
 
 # Third-party includes in headers. (header, include prefix): reason why a .cpp file cannot hide it
 HEADER_EXCEPTIONS = {
+    ("c_api/gradwire.h", "std"): "programs in C include this header",
     ("proto/security/openssl/openssl.h", "openssl/"): "only the .cpp files of its room include it",
     ("proto/wire/codec_", "proto/wire/wire.pb.h"): "only the .cpp files of the codec include it; codec.h hides it from others",
     ("python/core/", "pybind11/"): "every file of the room is about objects of Python",

@@ -50,6 +50,7 @@ struct ClientOptions {
 struct ClientRun {
   std::size_t dim = 0;                    // d, the length of x
   std::uint32_t client = 0, clients = 0;  // number of this client, 0 .. n-1; n
+  std::uint32_t rounds = 0;
 };
 
 // Makes the oracle of a client once the run is known, in the precision of the run: a precision without a
