@@ -6,6 +6,7 @@
 """
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -89,8 +90,10 @@ def main():
             output_of(compiler, "-x", "c" if compiler == "gcc" else "c++", standard, "-pedantic", "-Wall", "-Wextra", "-Werror",
                       include, "-fsyntax-only", work / "header.c")
         output_of("gcc", "-std=c99", include, HERE / "offsets.c", "-o", work / "offsets")
-        bits = 64 if sys.maxsize > 2**32 else 32
-        check(output_of(work / "offsets") == (HERE / f"offsets_{bits}.txt").read_text(), "the layout of gradwire.h has changed")
+        check(output_of(work / "offsets") == (HERE / "offsets_64.txt").read_text(), "the layout of gradwire.h has changed")
+        if shutil.which("arm-linux-gnueabihf-gcc") and shutil.which("qemu-arm"):
+            output_of("arm-linux-gnueabihf-gcc", "-std=c99", "-static", include, HERE / "offsets.c", "-o", work / "offsets_32")
+            check(output_of("qemu-arm", work / "offsets_32") == (HERE / "offsets_32.txt").read_text(), "its layout for 32 bits has changed")
         # ---- the files ----
         exported = sorted(line.split()[-1].split("@")[0] for line in output_of("nm", "-D", "--defined-only", shared).splitlines())
         exported = [symbol for symbol in exported if symbol != "GRADWIRE_1"]
