@@ -7,6 +7,7 @@
 
 #include "config/experiment_file.h"
 #include "config/run_plan.h"
+#include "config/start_frame.h"
 #include "fl_server/sessions/client_table.h"
 
 namespace gradwire {
@@ -40,10 +41,5 @@ RunPlan plan_of_joins(const LoadedExperiment& loaded, const ClientTable& table);
 // together.
 RunPlan plan_of_snapshot(const ExperimentSpec& asked, const ExperimentSpec& resolved,
                          const ClientTable& table);
-
-// Returns the Start frame, which tells the clients the plan.
-std::string start_frame(const RunPlan& plan, std::uint64_t run);
-// Returns the run id in a frame of start_frame().
-std::uint64_t run_of(const std::string& start_frame);
 
 }  // namespace gradwire
