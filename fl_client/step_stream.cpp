@@ -6,18 +6,17 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <unistd.h>
 #include <utility>
 
 #include "fl_client/client_texts.h"
+#include "proto/wire/send_segments.h"
 
 namespace gradwire {
 namespace {
 
 constexpr std::size_t kArrivingBytes = 16 * 1024 + 512;  // for one read into the filter: a TLS record
 constexpr std::size_t kFilteredAtOnce = 16 * 1024;       // bytes that the filter takes before they are sent
-constexpr std::size_t kMaxVectors = 16;                  // in one system call
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
@@ -42,14 +41,7 @@ Result<std::size_t> StepStream::receive(std::span<std::byte> to) {
 }
 
 Result<std::size_t> StepStream::send(std::span<const std::span<const std::byte>> segments) {
-  std::array<iovec, kMaxVectors> vectors;
-  const std::size_t count = std::min(segments.size(), kMaxVectors);
-  for (std::size_t k = 0; k < count; ++k)
-    vectors[k] = {const_cast<std::byte*>(segments[k].data()), segments[k].size()};
-  msghdr message{};
-  message.msg_iov = vectors.data();
-  message.msg_iovlen = count;
-  const ssize_t sent = ::sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const ssize_t sent = send_segments(fd_, segments);
   is_full_ = sent < 0 && would_block(errno);
   if (is_full_) return std::size_t{0};
   if (sent < 0) return connection_lost(std::strerror(errno));

@@ -1,7 +1,6 @@
 // The bytes of a connection that never blocks, with or without TLS.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

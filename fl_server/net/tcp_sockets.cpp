@@ -14,7 +14,6 @@
 #include <stdexcept>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <system_error>
 #include <thread>
 #include <unistd.h>
@@ -33,13 +32,13 @@
 #include "fl_server/net/listener.h"
 #include "fl_server/net/zero_copy_sender.h"
 #include "proto/wire/address.h"
+#include "proto/wire/send_segments.h"
 
 namespace gradwire {
 namespace {
 
 using Descriptor = asio::posix::stream_descriptor;
 
-constexpr std::size_t kMaxVectors = 16;           // per system call
 constexpr std::size_t kZeroCopyFrom = 64 * 1024;  // bytes; for less, pinning pages costs more than a copy
 constexpr int kAcceptsPerWake = 64;
 constexpr std::array kSignals = {SIGINT, SIGTERM};  // ask the process to stop
@@ -154,14 +153,7 @@ class TcpSocket final : public Socket {
     return got == 0 && !to.empty() ? Moved{Got::kEnd, 0} : moved(got);
   }
   Moved write(std::span<const std::span<const std::byte>> segments) override {
-    std::array<iovec, kMaxVectors> vectors;
-    const std::size_t count = std::min(segments.size(), kMaxVectors);
-    for (std::size_t k = 0; k < count; ++k)
-      vectors[k] = {const_cast<std::byte*>(segments[k].data()), segments[k].size()};
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = count;
-    return moved(::sendmsg(descriptor_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT));
+    return moved(send_segments(descriptor_.native_handle(), segments));
   }
   std::size_t zero_copy_from() const override {
     return zero_copy_sender_ != nullptr && zero_copy_sender_->saves_copies() ? kZeroCopyFrom : SIZE_MAX;
