@@ -78,7 +78,6 @@ void CallerMemory::release(void* memory) {
   reinterpret_cast<Header*>(static_cast<std::byte*>(memory) - kUnit)->is_used = false;
 }
 
-CallerMemory* current_memory() { return current; }
 UseMemory::UseMemory(CallerMemory* region) : before_(current) { current = region; }
 UseMemory::~UseMemory() { current = before_; }
 

@@ -42,10 +42,7 @@ class CallerMemory {
   std::mutex mutex_;
 };
 
-// Returns the memory that operator new takes in this thread, or null if it takes that of malloc().
-CallerMemory* current_memory();
-
-// Makes this thread take memory of a region, as long as the object exists.
+// Makes this thread take memory of a region, or of malloc() if it is null, as long as the object exists.
 class UseMemory {
  public:
   explicit UseMemory(CallerMemory* region);

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -22,11 +20,11 @@ class CallbackFailed : public std::runtime_error {
       : std::runtime_error("the callback " + std::string(callback) + " returned " + std::to_string(result)) {}
 };
 
-// What the callbacks of one client share.
+// The state that the callbacks of one client share.
 struct Calls {
   gradwire_oracle oracle{};
   std::atomic<bool> cancelled{false};
-  std::uint32_t round = 0;  // of the last local training
+  std::uint32_t round = 0;  // the round of the last local training
   double loss = std::numeric_limits<double>::quiet_NaN();
 };
 

@@ -2,16 +2,23 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "config/settings.h"
+#include "config/start_frame.h"
 #include "fl_client/worker.h"
 #include "gradwire/bad_input.h"
+#include "proto/wire/codec_context.h"
 #include "proto/wire/control_frame.h"
+#include "proto/wire/frame.h"
 #include "proto/wire/scatter.h"
 #include "proto/wire/wire.pb.h"
 
@@ -51,11 +58,8 @@ class RealDryServer final : public DryServer {
 
   int connect() override {
     std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) return -1;
-    if (fd_ >= 0) ::close(fd_);
+    if (fd_ >= 0 || ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) return -1;
     fd_ = ends[1];
-    arrived_.clear();
-    leaving_.clear();
     return ends[0];
   }
 
@@ -148,15 +152,7 @@ class RealDryServer final : public DryServer {
     leaving_ += control_frame(FrameType::kWelcome, welcome);
   }
   void start() {
-    wire::Start start;
-    start.set_dim(static_cast<std::uint32_t>(plan_.d));
-    start.set_columns(static_cast<std::uint32_t>(plan_.schema.columns));
-    start.set_clients(plan_.n());
-    start.set_experiment(pack_experiment(plan_.experiment));
-    start.set_first_request_id(1);
-    start.set_run(1);
-    leaving_ += control_frame(FrameType::kStart, start);
-    asked_ = 0;
+    leaving_ += start_frame(plan_, 1);
     ask();
   }
   void ask() {

@@ -2,28 +2,23 @@
 // messages of the right shape, and reads only the kind of the answers.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <string>
-#include <vector>
 
 #include "config/run_plan.h"
-#include "proto/wire/codec_context.h"
-#include "proto/wire/frame.h"
 
 namespace gradwire {
 
 class DryServer {
  public:
   virtual ~DryServer() = default;
-  // Returns the client's end of a new connection, or -1.
+  // Returns the client's end of the connection, or -1 after the first call: a client that lost it has failed.
   virtual int connect() = 0;
   // Reads and writes what can be read and written now.
   virtual void step() = 0;
 };
 
-// Makes a server for the plan of a client. Throws BadInput if no message has a shape that the client accepts.
+// Makes a server for the plan, which must outlive it. Throws BadInput if no message has a shape that the
+// client accepts.
 std::unique_ptr<DryServer> make_dry_server(const RunPlan& plan);
 
 }  // namespace gradwire

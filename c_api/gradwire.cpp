@@ -58,6 +58,7 @@ gradwire_status gradwire_create(const gradwire_options* options, const gradwire_
     return status;
   };
   bool has_memory = false, has_state = false;
+  const UseMemory memory(nullptr);  // a callback of another client may call this function
   try {
     write_line("", why, why_size);
     if (out == nullptr) throw BadInput("out is NULL");
@@ -93,7 +94,7 @@ gradwire_status gradwire_step(gradwire_client* client, gradwire_wait* next) {
   return client->guarded([&] {
     gradwire_wait own{};
     const gradwire_status status = client->step(own);
-    give(own, next, "gradwire_wait");
+    give(own, next);
     return status;
   });
 }
@@ -121,13 +122,14 @@ gradwire_status gradwire_progress_of(const gradwire_client* client, gradwire_pro
     return GRADWIRE_E_ARGUMENT;
   gradwire_progress own{};
   client->progress(own);
-  give(own, progress, "gradwire_progress");
+  give(own, progress);
   return GRADWIRE_OK;
 }
 
 gradwire_status gradwire_memory_needed(const gradwire_plan* plan, uint64_t* bytes) {
   if (bytes == nullptr) return GRADWIRE_E_ARGUMENT;
   *bytes = 0;
+  const UseMemory memory(nullptr);  // a callback of a client may call this function
   try {
     const auto own = copy_of(plan, kLeastPlan, "gradwire_plan");
     *bytes = memory_needed(own);

@@ -55,22 +55,21 @@ typedef struct {
   uint32_t struct_size;
   uint32_t flags;
   const char* server;        /* HOST:PORT of the server or of its relay */
-  const char* id;            /* the client keeps its number under the same name; NULL: a new name */
-  const char* state_dir;     /* folder that lets a killed client continue; NULL: none */
-  const char* identity_dir;  /* folder with the client's key: uses TLS; NULL: none */
-  const char* token;         /* creates missing files of identity_dir; or @FILE; NULL: none */
-  const char* ca_file;       /* PEM file of certificate authorities: uses TLS; NULL: none */
+  const char* id;            /* the client keeps its number under the same name; NULL for a new name */
+  const char* state_dir;     /* folder that lets a killed client continue; NULL for none */
+  const char* identity_dir;  /* folder with the client's key: uses TLS; NULL for none */
+  const char* token;         /* creates missing files of identity_dir; or @FILE; NULL for none */
+  const char* ca_file;       /* PEM file of certificate authorities: uses TLS; NULL for none */
   uint32_t part;             /* number of this client among `parts`, from 0 */
-  uint32_t parts;            /* 0: the server numbers the clients */
-  uint32_t give_up_after_ms; /* time without a server; 0: one hour */
-  /* Gets the lines of the log, without a newline. NULL: none. */
+  uint32_t parts;            /* 0 if the server numbers the clients */
+  uint32_t give_up_after_ms; /* time without a server; 0 for one hour */
+  /* Gets the lines of the log, without a newline. NULL for none. */
   void (*log)(void* user, int32_t level, const char* line);
   void* log_user;
-  /* Returns a socket that is connected to `server` or connecting, or -1; the library then owns it. NULL: TCP.
-   */
+  /* Returns a socket that is connected or connecting, or -1. The library then owns it. NULL for TCP. */
   int32_t (*connect)(void* user, const char* server);
   void* connect_user;
-  /* All memory of the client, for its whole life; TLS and the system have their own. NULL: malloc(). */
+  /* All memory of the client, for its whole life; TLS and the system have their own. NULL for malloc(). */
   void* memory;
   uint64_t memory_bytes;
 } gradwire_options;
@@ -91,7 +90,7 @@ typedef struct {
   uint32_t round;
   uint32_t steps;   /* K; not used if epochs > 0 */
   uint32_t epochs;  /* passes over the samples, or 0 for K steps */
-  uint32_t batch;   /* samples of a step; 0: all */
+  uint32_t batch;   /* samples of a step; 0 for all */
   uint64_t seed;    /* for the random choices of this client in this round */
   double step_size; /* gamma_l of this round */
   double proximal;  /* mu of fedprox: each gradient gets mu (y - x), where x is y at the start */
@@ -109,7 +108,7 @@ typedef struct {
   /* Begins a run, before the other callbacks. Optional. */
   int32_t (*begin)(void* user, const gradwire_run_info* run);
   /* Writes the gradient, shape (d), and the mean loss over the samples batch[0 .. n-1] at x, shape (d).
-   * n = 0: all samples. x, batch and gradient live during the call. */
+   * n is 0 for all samples. x, batch and gradient live during the call. */
   int32_t (*gradient_f32)(void* user, const float* x, size_t d, const uint32_t* batch, size_t n,
                           float* gradient, double* loss);
   int32_t (*gradient_f64)(void* user, const double* x, size_t d, const uint32_t* batch, size_t n,
@@ -120,7 +119,7 @@ typedef struct {
   int32_t (*train_f64)(void* user, double* y, size_t d, const gradwire_training* training, double* loss);
   /* Counts the test samples that x classifies correctly. x has the precision of the run. Optional. */
   int32_t (*score)(void* user, const void* x, size_t d, uint64_t* correct);
-  uint64_t dim; /* d, if only runs of this length fit; 0: any */
+  uint64_t dim; /* d, if only runs of this length fit; 0 for any */
 } gradwire_oracle;
 
 enum { GRADWIRE_READABLE = 1 };
@@ -130,7 +129,7 @@ typedef struct {
   uint32_t struct_size;
   int32_t fd;         /* the same for the whole life of the client */
   int32_t events;     /* GRADWIRE_READABLE */
-  int32_t timeout_ms; /* 0: call again at once */
+  int32_t timeout_ms; /* 0 to call again at once */
 } gradwire_wait;
 
 enum { GRADWIRE_CONNECTING = 0, GRADWIRE_JOINING = 1, GRADWIRE_TRAINING = 2, GRADWIRE_OVER = 3 };
@@ -143,7 +142,7 @@ typedef struct {
   uint64_t late;     /* of them, too late to be used */
   uint64_t bytes_up; /* of the connections so far */
   uint64_t bytes_down;
-  uint64_t memory_peak; /* the most bytes in use, as far as the library counts: in options.memory */
+  uint64_t memory_peak; /* bytes of options.memory up to the highest one used; 0 without it */
   double loss;          /* the last loss of a callback; NaN before the first */
 } gradwire_progress;
 
@@ -152,11 +151,11 @@ typedef struct {
   uint32_t struct_size;
   uint32_t precision; /* 32 or 64 */
   uint32_t clients;   /* n */
-  uint32_t batch;     /* algorithm.batch; 0: all samples */
+  uint32_t batch;     /* algorithm.batch; 0 for all samples */
   uint64_t dim;       /* d */
   uint64_t sample_count;
   const char* algorithm;  /* "ef21" */
-  const char* compressor; /* "topk:k=1%"; NULL: that of the algorithm */
+  const char* compressor; /* "topk:k=1%"; NULL for that of the algorithm */
 } gradwire_plan;
 
 /* Returns the GRADWIRE_ABI of the library. It works with headers of this number and below. */
@@ -191,8 +190,8 @@ GRADWIRE_C_API const char* gradwire_message(const gradwire_client* client);
 GRADWIRE_C_API gradwire_status gradwire_progress_of(const gradwire_client* client,
                                                     gradwire_progress* progress);
 
-/* Writes the bytes that options.memory needs for a run of this plan, without TLS, by a dry run of one round.
- */
+/* Writes how many bytes of options.memory a run of this plan needs, without TLS. It runs a few rounds in this
+ * process. */
 GRADWIRE_C_API gradwire_status gradwire_memory_needed(const gradwire_plan* plan, uint64_t* bytes);
 
 /* Ends the client, and frees what it has. NULL is allowed. Not in callbacks. */

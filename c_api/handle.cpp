@@ -125,16 +125,22 @@ void gradwire_client::progress(gradwire_progress& to) const {
   to.loss = calls_.loss;
 }
 
-gradwire_status gradwire_client::fail(gradwire_status status, const char* why) {
+void gradwire_client::say(const char* why) {
   const std::size_t size = std::min(std::strlen(why), message_.size() - 1);
   std::copy_n(why, size, message_.begin());
   message_[size] = '\0';
+}
+
+gradwire_status gradwire_client::fail(gradwire_status status, const char* why) {
+  say(why);
   return ended_ = status;
 }
 
 gradwire_status gradwire_client::guarded(const std::function<gradwire_status()>& work) {
-  // Both errors keep how the client ends.
-  if (is_called_) return GRADWIRE_E_STATE;
+  if (is_called_) {
+    say("a callback may call gradwire_keep_alive() and gradwire_cancel() of its client, and nothing else");
+    return GRADWIRE_E_STATE;
+  }
   if (ended_ != GRADWIRE_OK) return ended_ == GRADWIRE_DONE ? GRADWIRE_DONE : GRADWIRE_E_STATE;
   struct Called {
     explicit Called(bool& is_called) : flag(is_called) { flag = true; }

@@ -2,12 +2,9 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <string>
-#include <thread>
 
 #include "c_api/caller_memory.h"
 #include "c_api/caller_oracle.h"
@@ -35,6 +32,7 @@ struct gradwire_client {
   bool is_called() const { return is_called_; }
 
  private:
+  void say(const char* why);
   gradwire_status fail(gradwire_status status, const char* why);
   gradwire_status end_with_exception();
 
@@ -43,8 +41,8 @@ struct gradwire_client {
   const bool has_state_;
   const bool has_threads_;
   std::array<char, 512> message_{};
-  gradwire_status ended_ = GRADWIRE_OK;  // how the client ended
-  bool is_called_ = false;               // a call is in progress
+  gradwire_status ended_ = GRADWIRE_OK;  // the status at the end; GRADWIRE_OK before
+  bool is_called_ = false;               // true during a call
   gradwire::Calls calls_;
   gradwire::WaitSet waits_;
   std::unique_ptr<gradwire::StepClient> client_;

@@ -16,8 +16,8 @@ void* take(std::size_t bytes, std::size_t alignment) {
 }  // namespace
 
 // The linker calls these functions in place of those that begin and end the construction of a static variable
-// of a function (Itanium C++ ABI, 3.3.3). Such variables belong to all clients, so their memory is never that
-// of a caller.
+// of a function (Itanium C++ ABI, 3.3.3). Such a variable outlives the client, so it takes no
+// memory of a caller.
 extern "C" {
 int __real___cxa_guard_acquire(void* guard);
 void __real___cxa_guard_release(void* guard);

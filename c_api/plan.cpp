@@ -11,7 +11,6 @@
 #include <type_traits>
 
 #include "base/config_error.h"
-#include "c_api/caller_memory.h"
 #include "c_api/dry_server.h"
 #include "config/settings.h"
 
@@ -67,6 +66,7 @@ std::optional<std::uint64_t> try_with(const gradwire_plan& plan, DryServer& serv
   gradwire_options options{};
   options.struct_size = sizeof options;
   options.flags = GRADWIRE_NO_THREADS;
+  options.give_up_after_ms = 1;  // the server connects once
   options.server = "127.0.0.1:1";
   options.id = "dry-run";
   options.connect = [](void* user, const char*) { return static_cast<DryServer*>(user)->connect(); };
@@ -80,34 +80,32 @@ std::optional<std::uint64_t> try_with(const gradwire_plan& plan, DryServer& serv
                            double* loss) { return any_gradient(d, loss, gradient); };
   oracle.gradient_f64 = [](void*, const double*, size_t d, const uint32_t*, size_t, double* gradient,
                            double* loss) { return any_gradient(d, loss, gradient); };
-  gradwire_client* client = nullptr;
+  gradwire_client* made = nullptr;
   std::array<char, 300> why{};
-  gradwire_status status = gradwire_create(&options, &oracle, &client, why.data(), why.size());
-  std::uint64_t used = 0;
-  if (status == GRADWIRE_OK) {
-    gradwire_wait next{};
-    next.struct_size = sizeof next;
-    while ((status = gradwire_step(client, &next)) == GRADWIRE_OK) server.step();
-    if (status != GRADWIRE_DONE && status != GRADWIRE_E_MEMORY)
-      throw BadInput(std::string("the dry run failed: ") + gradwire_message(client));
-    gradwire_progress progress{};
-    progress.struct_size = sizeof progress;
-    gradwire_progress_of(client, &progress);
-    used = progress.memory_peak;
-    gradwire_destroy(client);
-  } else if (status != GRADWIRE_E_MEMORY) {
-    throw BadInput(std::string("the dry run failed: ") + why.data());
+  gradwire_status status = gradwire_create(&options, &oracle, &made, why.data(), why.size());
+  const std::unique_ptr<gradwire_client, decltype(&gradwire_destroy)> client(made, &gradwire_destroy);
+  gradwire_wait next{};
+  next.struct_size = sizeof next;
+  while (status == GRADWIRE_OK) {
+    status = gradwire_step(client.get(), &next);
+    server.step();
   }
-  return status == GRADWIRE_DONE ? std::optional(used) : std::nullopt;
+  if (status == GRADWIRE_E_MEMORY) return std::nullopt;
+  if (status != GRADWIRE_DONE)
+    throw BadInput("the dry run failed: " +
+                   std::string(client == nullptr ? why.data() : gradwire_message(client.get())));
+  gradwire_progress progress{};
+  progress.struct_size = sizeof progress;
+  gradwire_progress_of(client.get(), &progress);
+  return progress.memory_peak;
 }
 
 }  // namespace
 
 std::uint64_t memory_needed(const gradwire_plan& plan) {
   const RunPlan run = run_plan(plan);
-  const auto server = make_dry_server(run);
   for (std::uint64_t bytes = kLeastBytes; bytes <= kMostBytes; bytes *= 2)
-    if (const auto used = try_with(plan, *server, bytes)) return *used + kReserveBytes;
+    if (const auto used = try_with(plan, *make_dry_server(run), bytes)) return *used + kReserveBytes;
   throw std::bad_alloc();
 }
 

@@ -1,4 +1,4 @@
-// How much memory a client of the C library needs.
+// The memory that a client of the C library needs.
 #pragma once
 
 #include <cstdint>

@@ -176,11 +176,13 @@ TEST_F(OneCClient, GivesUpWithoutAServer) {
 TEST_F(OneCClient, RefusesCallsFromACallback) {
   start();
   gradwire_client* self = nullptr;
+  std::string said;
   gradwire_status step = GRADWIRE_OK, run = GRADWIRE_OK, alive = GRADWIRE_E_STATE;
   rows.on_gradient = [&](double&) {
     gradwire_wait next{};
     next.struct_size = sizeof next;
     step = gradwire_step(self, &next);
+    said = gradwire_message(self);
     run = gradwire_run(self);
     gradwire_destroy(self);
     alive = gradwire_keep_alive(self);
@@ -191,6 +193,9 @@ TEST_F(OneCClient, RefusesCallsFromACallback) {
   EXPECT_EQ(gradwire_keep_alive(self), GRADWIRE_E_STATE) << "only for callbacks";
   EXPECT_EQ(gradwire_run(self), GRADWIRE_DONE) << client.message();
   EXPECT_EQ(step, GRADWIRE_E_STATE);
+  EXPECT_EQ(
+      said,
+      "a callback may call gradwire_keep_alive() and gradwire_cancel() of its client, and nothing else");
   EXPECT_EQ(run, GRADWIRE_E_STATE);
   EXPECT_EQ(alive, GRADWIRE_OK);
 }
