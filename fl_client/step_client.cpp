@@ -308,7 +308,7 @@ void StepClient::take(const Take& bytes) {
     throw;
   }
   set_busy(false);
-  heard_at_ = clock_();  // what arrived meanwhile was not read
+  heard_at_ = clock_();  // bytes that arrived meanwhile are still unread
   if (session.wanted().empty()) begin_head();
   if (!ending) return;
   (void)send_some();
@@ -337,7 +337,7 @@ void StepClient::answer() {
     throw;
   }
   set_busy(false);
-  heard_at_ = clock_();  // what arrived meanwhile was not read
+  heard_at_ = clock_();  // bytes that arrived meanwhile are still unread
   if (const auto ending = session.finish_answer(/*is_connected=*/true)) return end(*ending, true);
   if (const Status sent = send_some(); !sent) end({false, sent.error().message}, true);
 }

@@ -51,7 +51,7 @@ class StepClient {
   struct Progress {
     Stage stage = Stage::kConnecting;
     std::uint64_t answered = 0, late = 0;        // in the run so far
-    std::uint64_t bytes_up = 0, bytes_down = 0;  // of all connections
+    std::uint64_t bytes_up = 0, bytes_down = 0;  // the sums over all connections
   };
   Progress progress() const;
 

@@ -44,7 +44,7 @@ struct RunRequest {
   // Gets what was measured if an exception ends the rounds. `folder` has its metrics.csv, or is empty.
   std::function<void(const FinishedRun&, const std::filesystem::path& folder)> on_failure = {};
   std::function<Prepared(const LoadedExperiment&)> prepare;  // null if the run reads its own data
-  std::optional<EnergyFolders> energy;  // where the machine shows its energy; empty to skip it
+  std::optional<EnergyFolders> energy;  // the folders of the counters; empty to skip them
   std::shared_ptr<Ranks> ranks;         // the ranks of this run; null if there is one process
 };
 
