@@ -1,5 +1,5 @@
 /* A client in a region of its own: memory SERVER NUMBER. Checks that the region that gradwire_memory_needed() names
- * suffices, that little less does not, and that rounds take no more memory. */
+ * suffices, that little less does not, that rounds take no more memory, and that a client of a callback is not in it. */
 #include <gradwire.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -8,6 +8,7 @@
 
 enum { DIM = 2410 };
 static long answers, at_ten, at_end;
+static gradwire_client* inner; /* made by a callback, and alive when the region is gone */
 
 static long in_use(void) {
 #if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
@@ -25,7 +26,19 @@ static int32_t gradient(void* user, const double* x, size_t d, const uint32_t* b
     g[j] = x[j] - 1 / (double)(j + 1);
     *loss += g[j] * g[j] / 2;
   }
-  if (++answers == 10) at_ten = in_use();
+  if (++answers == 1) {
+    gradwire_options options;
+    gradwire_oracle oracle;
+    memset(&options, 0, sizeof options);
+    memset(&oracle, 0, sizeof oracle);
+    options.struct_size = sizeof options;
+    options.server = "127.0.0.1:1";
+    oracle.struct_size = sizeof oracle;
+    oracle.sample_count = 1;
+    oracle.gradient_f64 = gradient;
+    if (gradwire_create(&options, &oracle, &inner, NULL, 0) != GRADWIRE_OK) return 1;
+  }
+  if (answers == 10) at_ten = in_use();
   at_end = in_use();
   return 0;
 }
@@ -70,6 +83,8 @@ int main(int argc, char** argv) {
   printf("%d %llu %llu %ld %s\n", (int)status, (unsigned long long)bytes, (unsigned long long)progress.memory_peak,
          at_end - at_ten, why);
   gradwire_destroy(client);
+  memset(options.memory, 0xff, (size_t)options.memory_bytes);
   free(options.memory);
+  gradwire_destroy(inner);
   return 0;
 }
